@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"crypto/tls"
 	"encoding/binary"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // A frame that its head says to be longer than any is refused before a byte of it is received.
@@ -85,18 +88,29 @@ func TestFramesReused(t *testing.T) {
 	}
 }
 
+// listening returns a listener, and a context that ends if nothing happens there for long.
+func listening(
+	t *testing.T, coordinator crypto.Signer, roster *keyexchange.Roster,
+) (*TCPListener, context.Context) {
+	t.Helper()
+	listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(func() {
+		cancel()
+		_ = listener.Close()
+	})
+	return listener, ctx
+}
+
 // Both sides end a connection whose other side has the right key and speaks another version, or
 // does not say which.
 func TestOtherVersions(t *testing.T) {
 	signers, roster := named(t, "party", 2)
 	coordinator := signers[1]
-	listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	listener, ctx := listening(t, coordinator, roster)
 	accept := func(ed25519.PublicKey) error { return nil }
 	for _, speaks := range [][]string{nil, {"hushsum/2"}} {
 		config, err := tlsConfig(signers[0], accept)
@@ -141,13 +155,7 @@ func TestTCP(t *testing.T) {
 	signers, roster := named(t, "party", 3)
 	strangers, _ := named(t, "party", 5)
 	coordinator := strangers[4]
-	listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	listener, ctx := listening(t, coordinator, roster)
 	dial := func(identity int, expected ed25519.PublicKey) (Link, error) {
 		d := &TCPDialer{Address: listener.Address(), Identity: strangers[identity],
 			Coordinator: expected}

@@ -11,7 +11,8 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-const planned = `name = "planned"
+// plannedRows begins the jobs below, up to their last column.
+const plannedRows = `name = "planned"
 parties = { count = 4, rows = 6000 }
 privacy = { unit = "record", records = 6000, noise = "discrete-gaussian", epsilon = 4.0 }
 column = [
@@ -20,7 +21,9 @@ column = [
   { name = "time", type = "number", range = [0.0, 24.0] },
   { name = "status", type = "category", categories = ["lost", "dead"] },
   { name = "arm", type = "category", categories = ["a", "b"] },
-  { name = "score", type = "number", range = [0.0, 1.0] },
+`
+
+const planned = plannedRows + `  { name = "score", type = "number", range = [0.0, 1.0] },
 ]
 query = [
   { name = "count", kind = "count", where = "x > 0" },
@@ -38,16 +41,7 @@ query = [
 `
 
 // plannedOthers are the kinds that have texts, bins or moments.
-const plannedOthers = `name = "planned"
-parties = { count = 4, rows = 6000 }
-privacy = { unit = "record", records = 6000, noise = "discrete-gaussian", epsilon = 4.0 }
-column = [
-  { name = "x", type = "number", range = [-10.0, 30.0] },
-  { name = "y", type = "number", range = [0.0, 6.0] },
-  { name = "time", type = "number", range = [0.0, 24.0] },
-  { name = "status", type = "category", categories = ["lost", "dead"] },
-  { name = "arm", type = "category", categories = ["a", "b"] },
-  { name = "word", type = "text", longest = 8 },
+const plannedOthers = plannedRows + `  { name = "word", type = "text", longest = 8 },
 ]
 query = [
   { name = "histogram", kind = "histogram", column = "x" },

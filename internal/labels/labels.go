@@ -3,11 +3,10 @@
 // begins as another does: whatever follows a label, two labels never stand in front of the same
 // bytes. SPEC-REGISTRY.md lists them with the places where the pages define their use.
 //
-// What is signed begins with a byte, the label's length, and then the label, or, where it is a
-// text, with the label itself: with a byte below 64 and "hushsum/1", or with "hushsum/1". No other
-// protocol that may use the same keys signs such bytes. TLS 1.3 signs 64 spaces first (RFC 8446,
-// section 4.4.3), a certificate begins with 0x30 0x82 or another length of DER, and the signature
-// base of RFC 9421 with a quotation mark and "@method" or "content-digest".
+// What is signed under a label begins with a byte, the label's length, which is below 64, and the
+// label; or, where it is a text, with the label itself. Nothing else that the same keys sign begins
+// so: TLS, certificates, requests, heads, checkpoints and cosignatures, of which SPEC-REGISTRY.md
+// has a table.
 package labels
 
 // Of sums by masks, SPEC.md.

@@ -235,7 +235,7 @@ func TestRegistry(t *testing.T) {
 
 func page(r *registry) []byte {
 	var b bytes.Buffer
-	b.WriteString(introduction)
+	b.WriteString(strings.ReplaceAll(introduction, "~", "`"))
 	table := func(title, head string, all []named, row func(n named) string) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", title, head)
 		for _, n := range all {
@@ -253,17 +253,27 @@ func page(r *registry) []byte {
 	return b.Bytes()
 }
 
+// introduction begins the page, with ~ for a back quote.
 const introduction = `# The registry of names
 
-Every text and number that tells one thing from another on the wire, in a hash, a key, a signature or a file, of all
-pages of this series. This page and ` + "`testdata/registry.json`" + ` are made from the source, and a test compares them
-(` + "`go test ./internal/labels`" + `). Refusals over HTTP are in the OpenAPI document of the door.
+Every text and number that tells one thing from another on the wire, in a hash, a key, a signature
+or a file, of all pages of this series. This page and ~testdata/registry.json~ are made from the
+source, and a test compares them (~go test ./internal/labels~). Refusals over HTTP are in the
+OpenAPI document of the door.
 
-All labels are of one generation, ` + "`hushsum/1`" + `, and none begins as another does: where one label stands in front of
-bytes no other can. A change to what follows a label needs another label; a change to all of them is a new generation.
+All labels are of one generation, ~hushsum/1~, and none begins as another does: where one label
+stands in front of bytes no other can. A change to what follows a label needs another label; a
+change to all of them is a new generation.
 
-What is signed begins with a byte, the label's length, and the label, or, where it is a text, with the label itself: with
-a byte below 64 and ` + "`hushsum/1`, or with `hushsum/1`" + `. No other protocol that may use the same keys signs such bytes.
-TLS 1.3 signs 64 spaces first (RFC 8446, section 4.4.3), a certificate begins with 0x30 and a length of DER, and the
-signature base of RFC 9421 with a quotation mark.
+What is signed under a label begins with a byte, the label's length, which is below 64, and the
+label; or, where it is a text, with the label itself. Nothing else that the same keys sign begins
+so:
+
+| signed | begins with |
+|---|---|
+| by TLS 1.3 (RFC 8446, section 4.4.3) | 64 spaces |
+| a certificate | 0x30, and a length of DER |
+| a request (RFC 9421) | ~"@method"~ |
+| a head or a checkpoint, a note of C2SP | its name, which never has a space |
+| a party's cosignature of a checkpoint | ~cosignature/v1~ |
 `

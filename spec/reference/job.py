@@ -89,7 +89,7 @@ def settled_digest(declared, roster, model=None, before=None, committee=None, mu
 
 
 class Settled:
-    """A job of pairwise sums, worked out for a roster: §4. numbers is what "hushsum job check
+    """A job of pairwise sums, worked out for a roster: §4. numbers has what "hushsum job check
     --json" prints as settled, or None: then noise and sparse graphs are beyond this program."""
 
     def __init__(self, declared, roster, model=None, numbers=None):

@@ -3,7 +3,7 @@
     python3 spec/reference/party.py --job declared.json --roster roster.txt \
         --identity north.pem --coordinator HOST:PORT --key KEY --vector vector.json
 
---job is what "hushsum job check --json" prints of a job, or its declared alone, which does for a
+--job names a file with what "hushsum job check --json" prints of a job, or its declared alone, which does for a
 job without noise and sparse graphs; --key is the coordinator's, 64 hexadecimal digits; --vector is
 a file with a list of numbers, which the party submits in each round. It prints the last model as
 JSON. --submitted is a file to which it writes what it submits, before it is masked, for tests.
